@@ -59,7 +59,7 @@ def senders() -> dict[str, tuple[Send, int]]:
     from django.urls import path
 
     from benchmarks.bare_view import bare
-    from django_jobqueue.contrib.http.tokens import create_token
+    from django_jobqueue.contrib.http.token_operations import create_token
     from tests import urls
     from tests.sample.jobs import keep
 

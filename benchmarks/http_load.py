@@ -77,7 +77,7 @@ def prepare(environment: dict[str, str]) -> str:
 import {SITE}
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 print(create_token("load", ["enqueue", "work", "read"]).text)
 """
     done = subprocess.run(

@@ -19,7 +19,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.host_orders import HostOrders, capacity
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.loop import Loop

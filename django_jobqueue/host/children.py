@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from django_jobqueue.host.child import ENDS, Child, exit_code, fork
 from django_jobqueue.host.exporter_child import ExporterChild
 from django_jobqueue.host.hangs import NAMED
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.maintenance_child import MaintenanceChild
 from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.processes.host_counters import HostCounters
-from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.shutdown import KILLED_ENDS
+from django_jobqueue.processes.wakeups import WakeupPipe
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.rooms import load, named
 from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump

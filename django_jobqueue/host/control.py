@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.host_plans import HostPlan
 from django_jobqueue.domain.log_events import Event
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.restarts import QuarantineRestarts, Restarts
 from django_jobqueue.host.scaling import Scaling, plan_of
 from django_jobqueue.processes.lease_clock import lease_time

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.child import NOT_KNOWN, Child, how_it_ended
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.host.scaling import plan_of
 from django_jobqueue.processes.host_counters import HostCounters
-from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shutdown import KILLED_ENDS, MAINTENANCE_ENDS
+from django_jobqueue.processes.wakeups import WakeupPipe
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import ENDED

@@ -29,10 +29,10 @@ from django_jobqueue.host.liveness import Liveness
 from django_jobqueue.host.process_health import ProcessHealth
 from django_jobqueue.host.step_down import StepDown
 from django_jobqueue.processes import identity
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_state import memory_frozen, signals_handled
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
+from django_jobqueue.processes.wakeups import WakeupPipes
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import IDLE_CHECKS, OF_LEASE

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from django_jobqueue.processes.attempt_table import AttemptTable
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.shared_value import SharedValue
+from django_jobqueue.processes.wakeups import WakeupPipes
 from django_jobqueue.processes.worker_relay import WAKE, WorkerNews, WorkerRelay
 
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
@@ -51,7 +51,7 @@ class ProcessEntry(NamedTuple):
     calls: int  # worker: how often it heard that an operator asks for something
     condemned: int  # worker: a handler hangs; it will end, and wants a successor
     exceeded: int  # worker: the limit that it has reached, an index into LIMITS
-    readiness: int  # worker: what it is to be woken for; see idle.py
+    readiness: int  # worker: what it is to be woken for; see wakeups.py
     answered: int  # worker: jobs_heard when its last claim began that is done
     # maintenance: whether its last renewal was for longer, as it had nothing to do
     extended: int

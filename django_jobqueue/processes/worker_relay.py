@@ -1,5 +1,5 @@
 """One listener for all worker processes of a host: whom it wakes, and what they say to
-it. The diagram is in idle.py."""
+it. The diagram is in wakeups.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from django_jobqueue.processes.idle import WakeupPipes
+from django_jobqueue.processes.wakeups import WakeupPipes
 
 if TYPE_CHECKING:
     from django_jobqueue.processes.process_table import ProcessTable

@@ -19,11 +19,11 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes import forking, identity
-from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import IDLE_AFTER, LIMITS, ProcessTable
 from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.processes.shutdown import WORKER_STOPS, WORKER_WRITES
+from django_jobqueue.processes.wakeups import WakeupPipe
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import database_identity
 from django_jobqueue.text.json_reading import read_json

@@ -20,7 +20,7 @@ from django_jobqueue.admin.workers import worker_page
 from django_jobqueue.contrib.http.auth import TokenCaller, UserCaller
 from django_jobqueue.contrib.http.callers import Caller, identity_of
 from django_jobqueue.contrib.http.models import Token
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from tests.admin.conftest import LogIn

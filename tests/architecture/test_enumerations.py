@@ -16,9 +16,9 @@ BASES = {"Enum", "StrEnum", "IntEnum", "TextChoices", "IntegerChoices"}
 PARTIAL: dict[tuple[str, str], str] = {
     ("admin/work/work_progress.py", "WorkState"): "the style of others is their name",
     ("admin/bulk/bulk_progress.py", "ReplayExpiry"): "a new one is shown as a moment",
-    ("contrib/http/declared_verbs.py", "On"): "others have no routes yet",
+    ("contrib/http/verb_routes.py", "On"): "others have no routes yet",
     ("contrib/http/endpoint.py", "On"): "others have no routes yet",
-    ("contrib/http/declared_verbs.py", "Takes"): "of what their verbs take",
+    ("contrib/http/verb_routes.py", "Takes"): "of what their verbs take",
     ("backends/results.py", "ArchivedStatus"): "exceptions where a handler has none",
     ("backends/task_runner.py", "Verb"): "the same",
     ("execution/immediate.py", "Verb"): "those after which no attempt follows",

@@ -311,18 +311,18 @@ OF_EXTRAS = {
     "ninja": (
         *(
             "contrib/http/api.py",
-            "contrib/http/declared_verbs.py",
+            "contrib/http/verb_routes.py",
             "contrib/http/endpoint.py",
             "contrib/http/job_routes.py",
         ),
         *(
             "contrib/http/list_routes.py",
-            "contrib/http/verb_routes.py",
+            "contrib/http/replay_routes.py",
         ),
         "contrib/remote/worker_routes.py",
     ),
     "pydantic": (
-        *("contrib/http/declared_verbs.py", "contrib/http/endpoint.py"),
+        *("contrib/http/verb_routes.py", "contrib/http/endpoint.py"),
         "contrib/http/job_routes.py",
         *("contrib/http/list_routes.py", "contrib/http/schemas.py"),
         *("contrib/http/type_schemas.py", "contrib/http/worker_schemas.py"),

@@ -6,7 +6,7 @@ from django.contrib.admin.models import LogEntry
 from django.db import models
 
 from django_jobqueue import rooms
-from django_jobqueue.contrib.privacy.personal_columns import sources
+from django_jobqueue.contrib.privacy.searched_tables import sources
 from django_jobqueue.domain.states import Holds
 from tests.docs.pages import pages
 

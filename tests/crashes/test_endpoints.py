@@ -18,7 +18,7 @@ import pytest
 from django.db.models import Sum
 from django.test import override_settings
 
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.models import ArchivedJob, QueuedJob, Total, Worker
 from tests.contrib.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.crashes.test_exporter import ANY_PORT, value

@@ -16,7 +16,7 @@ from django.db.models import F, Sum
 from django.test import override_settings
 
 from django_jobqueue import enqueue_many
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.contrib.remote import worker_routes
 from django_jobqueue.models import (
     ArchivedJob,

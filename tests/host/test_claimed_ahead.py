@@ -13,11 +13,11 @@ from django_jobqueue.host.child import Child
 from django_jobqueue.host.children import Children
 from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.hangs import NAMED
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import Failure, JobType, QueuedJob
-from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.wakeups import WakeupPipe
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim

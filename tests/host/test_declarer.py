@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from django_jobqueue import PerKey, cron, job, remote_job, rooms
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules

@@ -9,8 +9,8 @@ import pytest
 
 from django_jobqueue.host.maintenance.host_listener import HostListener
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.wakeups import WakeupPipes
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.processes.worker_relay import ROOM, WAKE
 from django_jobqueue.store.connection import OwnConnection

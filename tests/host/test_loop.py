@@ -17,7 +17,7 @@ from django.utils import timezone
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance import expirer as expirer_module
 from django_jobqueue.host.maintenance import pruner as pruner_module
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import LONGEST, DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.host_maintenance import LoopGroup

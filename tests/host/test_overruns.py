@@ -16,7 +16,7 @@ from django_jobqueue import job, retries
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import JobTimeout, StoreUnavailable
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import (
     Failure,

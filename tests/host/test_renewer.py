@@ -8,13 +8,13 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance.renewer import CHECK_EVERY, Renewer
 from django_jobqueue.models import Worker
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import (
     DESIRES,
     IDLE_EXTENSION,
     ProcessTable,
 )
+from django_jobqueue.processes.wakeups import WakeupPipes
 from django_jobqueue.store.connection import OwnConnection
 from tests.support.hand_driven import HandDriven, Make
 

@@ -21,7 +21,7 @@ from django_jobqueue import operations
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.lost_attempts import NAMED
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import (
@@ -231,7 +231,8 @@ def test_of_a_batch_that_was_lost_others_are_told_by_whoever_took_them(
 ) -> None:
     """Batches that were written before are not told again."""
     monkeypatch.setattr(rescue, "BATCH", 3)
-    monkeypatch.setattr("django_jobqueue.host.maintenance.dead_worker.BATCH", 3)
+    batch = "django_jobqueue.host.maintenance.dead_worker_recovery.BATCH"
+    monkeypatch.setattr(batch, 3)
     ids = {held_by(holder) for _ in range(7)}
     rescuer.report(ProcessDeath(holder, "host:1", True, KILLED))
     (recovery,) = rescuer.recoveries

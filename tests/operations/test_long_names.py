@@ -15,7 +15,7 @@ from django_jobqueue import rooms
 from django_jobqueue.contrib.console import job_searches, saved_views
 from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.contrib.http.models import Token
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.contrib.privacy import personal_data
 from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.contrib.schedules import operations as schedule_operations

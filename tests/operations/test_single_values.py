@@ -15,7 +15,7 @@ import pytest
 
 import django_jobqueue
 from django_jobqueue import InvalidArguments, operations, progress, testing
-from django_jobqueue.contrib.http import tokens
+from django_jobqueue.contrib.http import token_operations
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store.control.prune import Rule
 from tests.sample import jobs
@@ -58,7 +58,7 @@ def public() -> Iterator[Callable[..., Any]]:
         django_jobqueue,
         operations,
         operations.bulk,
-        tokens,
+        token_operations,
         testing,
         progress,
     ):

@@ -14,9 +14,9 @@ from django_jobqueue.embedded.threaded_worker import HostedThreads
 from django_jobqueue.host.child import Child
 from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.maintenance.renewer import Renewer
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import ClockWatch, lease_time
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.wakeups import WakeupPipes
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import database_identity
 from django_jobqueue.store.connection import OwnConnection

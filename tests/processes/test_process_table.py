@@ -7,8 +7,8 @@ import signal
 from uuid import UUID
 
 from django_jobqueue.processes.attempt_table import AttemptTable, Row
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
+from django_jobqueue.processes.wakeups import WakeupPipes
 from tests.execution.test_attempt import attempt_of
 
 LEASE = 15.0  # seconds

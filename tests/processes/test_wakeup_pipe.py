@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from django_jobqueue.processes.idle import WakeupPipe
+from django_jobqueue.processes.wakeups import WakeupPipe
 
 PATIENCE = 20.0  # seconds
 

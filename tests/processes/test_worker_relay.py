@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from django_jobqueue.processes import worker_relay
-from django_jobqueue.processes.idle import NewsPipe, WakeupPipes
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.wakeups import NewsPipe, WakeupPipes
 from django_jobqueue.processes.worker_relay import (
     ASYNC_ROOM,
     CHECKS,

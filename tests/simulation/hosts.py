@@ -12,7 +12,7 @@ import pytest
 
 from django_jobqueue.host.maintenance import host_listener
 from django_jobqueue.host.maintenance.host_listener import SecondChecks
-from django_jobqueue.processes import idle, worker_relay
+from django_jobqueue.processes import wakeups, worker_relay
 from django_jobqueue.processes.worker_relay import WorkerNews, WorkerRelay
 from django_jobqueue.store.notify import JobElsewhere
 from django_jobqueue.store.queue import (
@@ -53,7 +53,7 @@ CONF: Final = SimpleNamespace(
 TIMED: Final = (
     claimer,
     dispatcher,
-    idle,
+    wakeups,
     executors,
     keyed_turn,
     known_lanes,
@@ -87,7 +87,7 @@ class Patches:
                 name: name for name in ("claim_keyed", "stopped", "next_retry", "adopt")
             },
             lanes: {name: name for name in ("scan", "full_scan", "probe")},
-            idle.worker_rows: {"set_listening": "set_listening"},
+            wakeups.worker_rows: {"set_listening": "set_listening"},
             release: {"release": "release"},
         }
         for module, names in statements.items():

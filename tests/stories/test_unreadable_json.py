@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 
 from django_jobqueue import operations
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.testing import drain
 from tests.sample import jobs

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.wakeups import WakeupPipes
 from django_jobqueue.processes.worker_relay import (
     ASYNC_ROOM,
     CHECKS,

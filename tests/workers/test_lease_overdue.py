@@ -12,7 +12,6 @@ from django_jobqueue.conf import conf
 from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import (
     FENCE_AT,
@@ -20,6 +19,7 @@ from django_jobqueue.processes.process_table import (
     LeaseOverdue,
     ProcessTable,
 )
+from django_jobqueue.processes.wakeups import WakeupPipes
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.sample import jobs

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.host.maintenance.dead_worker import JobRecovery
+from django_jobqueue.host.maintenance.dead_worker_recovery import JobRecovery
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.renewer import Renewer

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from django_jobqueue import PerKey, Rate, job, operations, remote_job
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.contrib.remote import remote_claims
 from django_jobqueue.contrib.remote.lane_scans import LaneScans
 from django_jobqueue.domain.registry import registry

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from django_jobqueue.conf import conf
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.wakeups import WakeupPipes
 from django_jobqueue.workers.presence import Presence
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from django_jobqueue.conf import conf
-from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.wakeups import WakeupPipes
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers import process_limits
 from django_jobqueue.workers.process_limits import ProcessLimits

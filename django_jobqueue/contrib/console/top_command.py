@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.status import interval
-from django_jobqueue.management.jobqueue.status_tables import parts, read
+from django_jobqueue.management.jobqueue.status_contents import parts, read
 from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
 from django_jobqueue.verbs.declarations import Argument, flag
 

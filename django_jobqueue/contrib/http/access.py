@@ -10,11 +10,11 @@ from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
 from django_jobqueue.conf import conf
-from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.callers import Authorizer, Caller
 from django_jobqueue.contrib.http.door import read_body
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.contrib.http.throttle import check_rate, check_refused
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.domain.name_patterns import EVERY, fits
 from django_jobqueue.search.hidden_values import SensitiveKeys, check_values
 from django_jobqueue.search.selection import Selection, Term

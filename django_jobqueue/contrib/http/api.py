@@ -13,12 +13,12 @@ from ninja.parser import Parser
 import django_jobqueue
 from django_jobqueue import rooms
 from django_jobqueue.contrib.http import (
-    declared_verbs,
     enqueue_routes,
     job_routes,
     list_routes,
     operation_routes,
     queue_routes,
+    replay_routes,
     type_routes,
     verb_routes,
 )
@@ -32,12 +32,12 @@ from django_jobqueue.exceptions import UnknownJobType
 
 # Imported, so that their operations register.
 ROUTES: Final = (
-    declared_verbs,
     enqueue_routes,
     job_routes,
     list_routes,
     operation_routes,
     queue_routes,
+    replay_routes,
     type_routes,
     verb_routes,
     *rooms.offered("http_routes"),

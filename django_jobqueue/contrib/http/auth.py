@@ -10,14 +10,14 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 
 from django_jobqueue.contrib.http import token_rows
-from django_jobqueue.contrib.http.api_tokens import (
+from django_jobqueue.contrib.http.callers import Caller
+from django_jobqueue.contrib.http.problems import Problem
+from django_jobqueue.contrib.http.token_rows import TokenRow
+from django_jobqueue.contrib.http.token_scopes import (
     TOKEN_NAME_LENGTH,
     is_right,
     parse_token,
 )
-from django_jobqueue.contrib.http.callers import Caller
-from django_jobqueue.contrib.http.problems import Problem
-from django_jobqueue.contrib.http.token_rows import TokenRow
 from django_jobqueue.store.connection import DjangoDatabase
 
 SAFE: Final = ("GET", "HEAD", "OPTIONS")

@@ -20,7 +20,7 @@ from django_jobqueue.contrib.http.access import (
     WITH_BODY,
     Access,
 )
-from django_jobqueue.contrib.http.api_tokens import Scope
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.verbs.declarations import On, Verb
 
 Function = Callable[..., HttpResponse]

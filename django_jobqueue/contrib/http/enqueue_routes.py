@@ -13,7 +13,6 @@ from django.http import HttpRequest, HttpResponse
 from django_jobqueue.conf import conf
 from django_jobqueue.contrib.http import schemas
 from django_jobqueue.contrib.http.access import caller_of, may_do, require, visible
-from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.callers import Caller
 from django_jobqueue.contrib.http.endpoint import answer, endpoint
 from django_jobqueue.contrib.http.job_objects import (
@@ -25,6 +24,7 @@ from django_jobqueue.contrib.http.job_objects import (
 from django_jobqueue.contrib.http.option_bounds import check_bounds
 from django_jobqueue.contrib.http.problems import Problem, problem_of
 from django_jobqueue.contrib.http.schemas import job_id
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing import by_name

@@ -13,7 +13,6 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.contrib.http import schemas, type_schemas
 from django_jobqueue.contrib.http.access import VIEW, caller_of, may_read, require
-from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.callers import identity_of
 from django_jobqueue.contrib.http.endpoint import answer, endpoint
 from django_jobqueue.contrib.http.job_objects import (
@@ -24,6 +23,7 @@ from django_jobqueue.contrib.http.job_objects import (
     unknown_job_type,
 )
 from django_jobqueue.contrib.http.long_polls import long_poll
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.models import JobType
 from django_jobqueue.store.rows import Job

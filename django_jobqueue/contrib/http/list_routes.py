@@ -20,12 +20,12 @@ from django_jobqueue.contrib.http.access import (
     require,
     visible,
 )
-from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.cursors import read_cursor, write_cursor
 from django_jobqueue.contrib.http.endpoint import answer, endpoint
 from django_jobqueue.contrib.http.job_objects import job_object
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.contrib.http.strict_json import check_text
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.search import parse
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.contrib.http.api_tokens import TOKEN_NAME_LENGTH
+from django_jobqueue.contrib.http.token_scopes import TOKEN_NAME_LENGTH
 from django_jobqueue.models.fields import (
     ClockTimestamp,
     JSONField,

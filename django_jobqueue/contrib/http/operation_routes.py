@@ -20,11 +20,11 @@ from django_jobqueue.contrib.http.access import (
     sensitive_of,
     visible,
 )
-from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.endpoint import answer, does, endpoint
 from django_jobqueue.contrib.http.idempotency import KEY_HEADER, id_of_key
 from django_jobqueue.contrib.http.list_routes import selection_of
 from django_jobqueue.contrib.http.problems import Problem
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.domain.states import BulkKind, WorkState
 from django_jobqueue.operations import bulk
 from django_jobqueue.operations.bulk_rights import (

@@ -11,8 +11,8 @@ from django_jobqueue.contrib.http.access import (
     VIEW_QUEUE,
     require_all,
 )
-from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.endpoint import answer, endpoint
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.rooms import offer
 from django_jobqueue.stats import current_state
 from django_jobqueue.store.connection import DjangoDatabase

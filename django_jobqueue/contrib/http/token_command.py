@@ -6,9 +6,9 @@ from typing import Final
 
 from django.core.management.base import CommandError
 
-from django_jobqueue.contrib.http.api_tokens import Scope, patterns_of
+from django_jobqueue.contrib.http.token_operations import create_token, revoke_tokens
 from django_jobqueue.contrib.http.token_rows import tokens
-from django_jobqueue.contrib.http.tokens import create_token, revoke_tokens
+from django_jobqueue.contrib.http.token_scopes import Scope, patterns_of
 from django_jobqueue.management.jobqueue.console import Console, were
 from django_jobqueue.management.jobqueue.inputs import known_names, moment
 from django_jobqueue.management.jobqueue.subcommand import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from django_jobqueue.contrib.http.api_tokens import Grant
+from django_jobqueue.contrib.http.token_scopes import Grant
 from django_jobqueue.store.connection import Database
 from django_jobqueue.text.json_reading import read_json
 

@@ -15,7 +15,6 @@ from django_jobqueue.contrib.http.access import (
     require,
     require_each,
 )
-from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.cursors import read_cursor, write_cursor
 from django_jobqueue.contrib.http.endpoint import answer, endpoint
 from django_jobqueue.contrib.http.job_objects import (
@@ -26,6 +25,7 @@ from django_jobqueue.contrib.http.job_objects import (
 )
 from django_jobqueue.contrib.http.list_routes import Cursor
 from django_jobqueue.contrib.http.problems import Problem
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.domain.name_patterns import EVERY
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.models import JobType

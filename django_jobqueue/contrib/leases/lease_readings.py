@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain.lease_names import STANDBY
-from django_jobqueue.management.jobqueue.status_tables import StatusList
+from django_jobqueue.management.jobqueue.status_contents import StatusList
 from django_jobqueue.store.connection import Database
 from django_jobqueue.verbs.columns import NUMBER, SPAN, Column, Listing, only_json
 

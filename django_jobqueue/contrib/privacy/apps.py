@@ -23,7 +23,7 @@ class PrivacyConfig(Room):
         )
     }
     rights = {"Job viewer": ("view_erasure",), "Job admin": ("erase_personal_data",)}
-    personal_columns = ("django_jobqueue.contrib.privacy.personal_columns.SOURCES",)
+    personal_columns = ("django_jobqueue.contrib.privacy.searched_tables.SOURCES",)
     chunked_work = {"erasure": "django_jobqueue.contrib.privacy.personal_data.WORK"}
     dropped_hourly = ("django_jobqueue.contrib.privacy.erasure_rows.forget",)
     below_search = ("django_jobqueue.contrib.privacy.admin.erasure_admin.find_it",)

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.contrib.privacy.erasure_rows import ERASURES, Erasure, Position
-from django_jobqueue.contrib.privacy.personal_columns import sources
 from django_jobqueue.contrib.privacy.personal_value import ErasureAct, PersonalValue
+from django_jobqueue.contrib.privacy.searched_tables import sources
 from django_jobqueue.domain.states import Holds, WorkState
 from django_jobqueue.store.bulk.window import pin
 from django_jobqueue.store.connection import Database, DjangoDatabase

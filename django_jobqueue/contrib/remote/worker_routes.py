@@ -19,7 +19,6 @@ from django_jobqueue.contrib.http.access import (
     require,
     require_each,
 )
-from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.callers import Caller, identity_of
 from django_jobqueue.contrib.http.endpoint import answer, endpoint
 from django_jobqueue.contrib.http.job_objects import (
@@ -30,6 +29,7 @@ from django_jobqueue.contrib.http.job_objects import (
 from django_jobqueue.contrib.http.long_polls import long_poll
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.contrib.http.schemas import job_id
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.contrib.remote import remote_workers, worker_schemas
 from django_jobqueue.contrib.remote.held_attempts import Reported, told
 from django_jobqueue.contrib.remote.remote_attempts import (

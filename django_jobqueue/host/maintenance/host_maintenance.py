@@ -16,7 +16,7 @@ from django_jobqueue import rooms
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.host.maintenance.clock_repair import ClockRepair
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.declarer import Declarer
 from django_jobqueue.host.maintenance.expirer import Expirer

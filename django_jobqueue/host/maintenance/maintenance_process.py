@@ -20,16 +20,16 @@ from django_jobqueue.domain.host_plans import HostPlan
 from django_jobqueue.domain.series import Series
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
-from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker_recovery import ProcessDeath
 from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 from django_jobqueue.host.scaling import configured
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.forking import ORPHANED
-from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.processes.shutdown import LEAST_FLUSH, LOOPS_END, SIGNALS_SENT
+from django_jobqueue.processes.wakeups import WakeupPipe
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.outage_log import outages
 from django_jobqueue.workers.process_counters import EVERY, ProcessCounters

@@ -15,7 +15,7 @@ import psycopg
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.series import Labels, Series, summed
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.host.maintenance.dead_worker import (
+from django_jobqueue.host.maintenance.dead_worker_recovery import (
     DeadWorkerRecovery,
     JobRecovery,
     ProcessDeath,

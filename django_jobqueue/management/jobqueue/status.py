@@ -15,7 +15,7 @@ from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.management.jobqueue import health_check, rich_output
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.inputs import duration
-from django_jobqueue.management.jobqueue.status_tables import (
+from django_jobqueue.management.jobqueue.status_contents import (
     as_object,
     keys,
     parts,

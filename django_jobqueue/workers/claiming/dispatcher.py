@@ -10,9 +10,9 @@ from typing import Final
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.processes.idle import ListeningFlag
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.processes.process_table import LeaseOverdue
+from django_jobqueue.processes.wakeups import ListeningFlag
 from django_jobqueue.processes.worker_relay import (
     ASYNC_ROOM,
     CHECKS,
@@ -165,7 +165,7 @@ class Dispatcher(Loop):
 
     def _sleep_listening(self, news: WorkerNews, seconds: float) -> None:
         readiness = self._readiness(seconds)
-        news.set_readiness(readiness)  # first: see idle.py
+        news.set_readiness(readiness)  # first: see wakeups.py
         may_ask = readiness != 0 and self._known.may_scan
         missed = may_ask and news.jobs_heard != self._heard
         self._listen(news, 0.0 if missed or self._woken.is_set() else seconds)

@@ -48,7 +48,7 @@ class Threads(Executor):
         """Run these as threads come free, in this order."""
         if attempts:
             wanted = self._threads_for(attempts)
-            self._buffer.extend(attempts)  # first: see idle.py
+            self._buffer.extend(attempts)  # first: see wakeups.py
             self._wake(wanted)
 
     def nudge(self) -> None:

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from django_jobqueue.contrib.http.job_objects import forget_facts
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from tests.admin.conftest import anna, log_in, scene
 
 __all__ = ["anna", "log_in", "scene"]  # fixtures

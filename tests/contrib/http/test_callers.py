@@ -14,11 +14,11 @@ from django.http import HttpRequest
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from django_jobqueue.contrib.http import api_tokens, auth
-from django_jobqueue.contrib.http.api_tokens import parse_token
+from django_jobqueue.contrib.http import auth, token_scopes
 from django_jobqueue.contrib.http.callers import identity_of
 from django_jobqueue.contrib.http.models import Token
-from django_jobqueue.contrib.http.tokens import create_token, revoke_tokens
+from django_jobqueue.contrib.http.token_operations import create_token, revoke_tokens
+from django_jobqueue.contrib.http.token_scopes import parse_token
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from tests.admin.scene import archived_row, insert
 from tests.contrib.http.conftest import ALL, V1, Program, problem
@@ -49,7 +49,7 @@ def test_each_wrong_token_is_answered_alike(
     program: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared: list[str | None] = []
-    right = api_tokens.is_right
+    right = token_scopes.is_right
 
     def noted(secret: str, stored: str | None) -> bool:
         compared.append(stored)

@@ -16,7 +16,7 @@ from django.db import connection
 
 from django_jobqueue import operations
 from django_jobqueue.contrib.http import job_routes
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.waiting import Waiting

@@ -32,7 +32,7 @@ from schemathesis.specs.openapi.checks import (
 from django_jobqueue import enqueue
 from django_jobqueue.contrib.http.auth import TokenCaller
 from django_jobqueue.contrib.http.callers import identity_of
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from tests.admin import scene
 from tests.contrib.http.conftest import ALL, V1

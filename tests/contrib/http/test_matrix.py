@@ -20,9 +20,9 @@ from django_jobqueue.admin.jobs.replay import ReplayJobs
 from django_jobqueue.admin.jobs.reschedule import RescheduleJobs, RunJobsNow
 from django_jobqueue.admin.types.pause import Pause, Resume
 from django_jobqueue.contrib.http.api import build
-from django_jobqueue.contrib.http.api_tokens import RIGHTS as OF_SCOPES
-from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.endpoint import router
+from django_jobqueue.contrib.http.token_scopes import RIGHTS as OF_SCOPES
+from django_jobqueue.contrib.http.token_scopes import Scope
 from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.models import BulkOperation, JobType
 from django_jobqueue.operations import bulk

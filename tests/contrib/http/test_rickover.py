@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase

@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.test import override_settings
 
 from django_jobqueue.contrib.http import throttle
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from tests.contrib.http.conftest import Program, problem
 from tests.contrib.http.test_callers import basic
 

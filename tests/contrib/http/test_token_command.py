@@ -8,8 +8,8 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue.contrib.http.api_tokens import digest, parse_token
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.http.token_scopes import digest, parse_token
 from django_jobqueue.models import AuditEntry
 from tests.commands.conftest import jobqueue, refusal
 

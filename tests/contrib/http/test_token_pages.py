@@ -12,9 +12,9 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.utils import timezone
 
-from django_jobqueue.contrib.http.api_tokens import RIGHTS as OF_SCOPES
-from django_jobqueue.contrib.http.api_tokens import Scope, digest
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.http.token_scopes import RIGHTS as OF_SCOPES
+from django_jobqueue.contrib.http.token_scopes import Scope, digest
 from django_jobqueue.models import AuditEntry
 from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of, select

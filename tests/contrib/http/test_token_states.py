@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_jobqueue.contrib.http import token_rows
 from django_jobqueue.contrib.http.admin.token_list import TokenStateFilter, state_of
 from django_jobqueue.contrib.http.models import Token
-from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.http.token_operations import create_token
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import jobqueue
 from tests.contrib.http.conftest import Program

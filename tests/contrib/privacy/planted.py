@@ -13,7 +13,7 @@ from django.db import connection, models
 from django.utils import timezone
 
 from django_jobqueue import rooms
-from django_jobqueue.contrib.privacy.personal_columns import sources
+from django_jobqueue.contrib.privacy.searched_tables import sources
 from django_jobqueue.domain.states import Holds
 from django_jobqueue.models import JobType
 from django_jobqueue.store.personal_columns import Column, Source

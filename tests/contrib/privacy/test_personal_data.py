@@ -19,8 +19,8 @@ from django_jobqueue.contrib.console.models import JobSearch
 from django_jobqueue.contrib.privacy import erasure_rows, personal_data
 from django_jobqueue.contrib.privacy.erase_chunk import MOST_PASSES
 from django_jobqueue.contrib.privacy.models import Erasure
-from django_jobqueue.contrib.privacy.personal_columns import sources
 from django_jobqueue.contrib.privacy.personal_value import ERASED
+from django_jobqueue.contrib.privacy.searched_tables import sources
 from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import NotReplayable

@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from django_jobqueue.contrib.privacy import personal_data
 from django_jobqueue.contrib.privacy.models import Erasure
-from django_jobqueue.contrib.privacy.personal_columns import sources
 from django_jobqueue.contrib.privacy.personal_value import ERASED
+from django_jobqueue.contrib.privacy.searched_tables import sources
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of, post

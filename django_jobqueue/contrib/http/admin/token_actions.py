@@ -21,14 +21,14 @@ from django_jobqueue.admin.actions.action import (
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.parts.display import names
 from django_jobqueue.admin.parts.form_fields import MomentField
-from django_jobqueue.contrib.http.api_tokens import (
+from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.http.token_operations import create_token, revoke_tokens
+from django_jobqueue.contrib.http.token_scopes import (
     RIGHTS,
     TOKEN_NAME_LENGTH,
     Scope,
     patterns_of,
 )
-from django_jobqueue.contrib.http.models import Token
-from django_jobqueue.contrib.http.tokens import create_token, revoke_tokens
 from django_jobqueue.text import numbers
 
 SCOPES: Final = {

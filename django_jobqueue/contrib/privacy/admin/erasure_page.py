@@ -17,7 +17,7 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.work.work_progress import WorkProgress
 from django_jobqueue.contrib.privacy import personal_data
 from django_jobqueue.contrib.privacy.models import Erasure
-from django_jobqueue.contrib.privacy.personal_columns import sources
+from django_jobqueue.contrib.privacy.searched_tables import sources
 from django_jobqueue.domain.states import WorkState
 from django_jobqueue.store.personal_columns import QUEUED, RUNNING, Source
 from django_jobqueue.text import numbers

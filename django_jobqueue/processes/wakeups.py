@@ -1,4 +1,5 @@
-"""Idleness: when a worker is idle, how long it waits, and what wakes it.
+"""What wakes an idle worker. How long it waits is decided in
+``workers/claiming/next_step.py``.
 
 A process that has nothing to do wakes nobody and is woken by three things::
 

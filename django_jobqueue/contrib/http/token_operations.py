@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django_jobqueue.contrib.http import token_rows
-from django_jobqueue.contrib.http.api_tokens import (
+from django_jobqueue.contrib.http.token_rows import TokenRow
+from django_jobqueue.contrib.http.token_scopes import (
     check_token_name,
     checked_grant,
     digest,
     new_secret,
     token_text,
 )
-from django_jobqueue.contrib.http.token_rows import TokenRow
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
 from django_jobqueue.exceptions import InvalidArguments
