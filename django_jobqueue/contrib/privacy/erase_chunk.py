@@ -108,7 +108,7 @@ def chunk(
     ``in_parts`` leaves out those that the database refuses to change."""
     pin(db)
     place = erasure.position
-    source, personal = _looks(erasure)[place.source], erasure.personal
+    source, personal = _reads(erasure)[place.source], erasure.personal
     examined, keys, last = _scan(db, erasure, source, place.cursor, max_rows)
     if erasure.state == WorkState.DRAFT:
         hits = _count(db, source, personal, keys)
@@ -130,7 +130,7 @@ def chunk(
     return Chunk(examined=examined, changed=changed, over=over, pause=pause)
 
 
-def _looks(erasure: Erasure) -> list[Source]:
+def _reads(erasure: Erasure) -> list[Source]:
     """What a pass reads. Meanwhile an archived job may be replayed and pruned, and a
     schedule fire and be deleted: what came since the start is read once more at the
     end."""
@@ -145,7 +145,7 @@ def _advance(
     db: Database, erasure: Erasure, hits: Hits, place: Position, examined: int
 ) -> tuple[bool, float]:
     """Store the place; returns whether all is done, and how long to wait."""
-    ended = place.source == len(_looks(erasure))  # of the pass
+    ended = place.source == len(_reads(erasure))  # of the pass
     if erasure.state == WorkState.DRAFT:
         counted = _counted(erasure.counted, hits)
         ERASURES.set_counted(
