@@ -11,19 +11,23 @@ from typing import Any, Final
 from django.db import OperationalError, connections, transaction
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.exceptions import ClaimLost, Snooze
+from django_jobqueue.exceptions import ClaimLost, Fail, Snooze
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.attempt_steps import call, end, perform
 from django_jobqueue.execution.transaction_guard import TransactionGuard
 from django_jobqueue.processes.forking import end_if_forked
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.errors import is_conflict
-from django_jobqueue.store.queue import finish
+from django_jobqueue.store.queue import finish, release
 from django_jobqueue.store.queue.finish import Finished, Holder
 
 logger = logging.getLogger("django_jobqueue.attempt")
 
 CONFLICT_WAIT: Final = 0.1  # seconds
+CHANGED_ITSELF: Final = (
+    "its own transaction deleted or changed the row of this job in the queue; it was "
+    "rolled back"
+)
 
 
 def _ignore(attempt: Attempt) -> None:
@@ -48,6 +52,16 @@ def run_atomically(
 def _transaction(
     attempt: Attempt, holder: Holder, report: Callable[[Attempt], None]
 ) -> str:
+    try:
+        return _try(attempt, holder, report)
+    except ClaimLost:
+        job = attempt.job
+        if release.is_claimed(DjangoDatabase(), job.id, job.fence):
+            raise Fail(CHANGED_ITSELF) from None
+        raise
+
+
+def _try(attempt: Attempt, holder: Holder, report: Callable[[Attempt], None]) -> str:
     db, job = DjangoDatabase(), attempt.job
     with transaction.atomic(using=db.alias):
         result = _call_guarded(attempt, connections[db.alias])

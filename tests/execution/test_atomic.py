@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
 from django.db import transaction
+from django.db.models import F
 
 from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution import atomic
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.attempt_steps import call
+from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.rescue import rescue
 from tests.sample import jobs
@@ -76,6 +79,32 @@ def test_a_worker_that_lost_its_lease_commits_nothing(
     (job,) = queued()
     assert (job.status, job.crashes) == ("queued", 1)
     assert worker.worker.is_empty
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda rows: rows.delete(), lambda rows: rows.update(fence=F("fence") + 1)],
+)
+def test_a_job_that_changes_its_own_row_fails_and_changes_nothing(
+    worker: HandDriven,
+    journal: str,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Any], object],
+) -> None:
+    """Its claim comes back with the rollback, and would go on forever."""
+    note = jobs.note
+
+    def clean_up(*words: Any) -> None:
+        change(QueuedJob.objects.all())
+        note(*words)
+
+    monkeypatch.setattr(jobs, "note", clean_up)
+    jobs.write_atomic.enqueue(journal, "itself")
+    worker.work()
+    assert Group.objects.count() == 0
+    (job,) = archived(status="failed")
+    assert "deleted or changed the row of this job" in job.error_message
+    assert queued() == []
 
 
 def test_who_is_told_to_stop_while_its_transaction_begins_is_not_started(

@@ -91,6 +91,10 @@ SELECT count(*) FROM jobqueue_queuedjob AS job
  WHERE job.status = 'running' AND job.worker_id = %(worker)s
    AND job.id <> ALL (%(held)s::uuid[])
 """
+CLAIMED: Final = """
+SELECT id FROM jobqueue_queuedjob
+ WHERE id = %(id)s AND fence = %(fence)s AND worker_id IS NOT NULL
+"""
 
 
 def release(
@@ -119,3 +123,8 @@ def count_lost(db: Database, worker: int, held: Sequence[UUID]) -> int:
     """The number of jobs that this worker has claimed, besides ``held``."""
     ((count,),) = db.fetch(LOST, {"worker": worker, "held": list(held)})
     return int(count)
+
+
+def is_claimed(db: Database, id: UUID, fence: int) -> bool:
+    """Whether this claim still holds the job."""
+    return bool(db.fetch(CLAIMED, {"id": id, "fence": fence}))
