@@ -18,8 +18,8 @@ from django_jobqueue.management.jobqueue.subcommand import (
     by,
     no_words,
 )
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.text import timezones
 from django_jobqueue.verbs.columns import EVERY, MOMENT, NAMES, Column, Listing
 from django_jobqueue.verbs.declarations import Argument, Takes, flag, only
 
@@ -102,7 +102,7 @@ def _create(console: Console, words: list[str], options: Options) -> None:
     if not options["may"]:
         raise CommandError(f"Say what it allows: --may {','.join(Scope)}.")
     text = options["expires"]
-    expires = None if text is None else moment("--expires", text, now=timezones.now())
+    expires = None if text is None else moment("--expires", text, now=database_now())
     made = create_token(
         words[0],
         patterns_of(options["may"]),

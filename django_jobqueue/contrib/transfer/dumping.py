@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.followers import job_types_of
 from django_jobqueue.domain.per_key import hidden_key, is_of_secrets
 from django_jobqueue.domain.states import Holds
 from django_jobqueue.exceptions import InvalidArguments
@@ -165,7 +166,8 @@ def load(
     NotLoaded.
     """
     db, listed = DjangoDatabase(), [dict(job) for job in jobs]
-    names = sorted({job["job_type"] for job in listed})
+    follow = {name for job in listed for name in job_types_of(job.get("followers"))}
+    names = sorted({job["job_type"] for job in listed} | follow)
     must_exist(db, names, store_find.known_names(db))
 
     def insert() -> list[UUID]:

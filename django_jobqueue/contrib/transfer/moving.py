@@ -127,7 +127,8 @@ class Move:
         names = sorted({one.job_type for one in movable})
         with self._at(self._there) as there:
             known = store_find.known_names(there)
-        missing = [name for name in names if name not in known]
+        follow = moving_jobs.followers(self._here, selection)
+        missing = sorted({*names, *follow}.difference(known))
         declared = [name for name in missing if registry.get(name) is not None]
         return MovePlan(
             sum(one.jobs for one in movable),

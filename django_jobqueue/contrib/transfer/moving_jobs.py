@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from django_jobqueue.domain.followers import job_types_of
 from django_jobqueue.domain.registry import OWN
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.window import Values
@@ -25,6 +26,7 @@ from django_jobqueue.store.columns import copied_to
 from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.queue.insert_statement import insert_jobs
 from django_jobqueue.store.selection import TABLES, condition
+from django_jobqueue.text.json_reading import read_json
 
 BATCH: Final = 200  # jobs that are held at a time
 
@@ -45,6 +47,10 @@ SELECT counted.job_type, counted.queue, type.delivery = 'at_most_once', counted.
          GROUP BY job_type, queue) AS counted
   JOIN jobqueue_jobtype AS type ON type.name = counted.job_type
  ORDER BY counted.job_type, counted.queue
+"""
+FOLLOWERS: Final = """
+SELECT DISTINCT followers::text FROM {table}
+ WHERE {condition} AND followers IS NOT NULL
 """
 
 REGISTER: Final = """
@@ -187,6 +193,16 @@ def count(db: Database, selection: Selection) -> list[SelectedJobs]:
         table=TABLES[selection.table], condition=condition(selection, values)
     )
     return [SelectedJobs(*row) for row in db.fetch(statement, values.params)]
+
+
+def followers(db: Database, selection: Selection) -> set[str]:
+    """The job types of the followers that the selected jobs have, and of theirs."""
+    values = Values()
+    statement = FOLLOWERS.format(
+        table=TABLES[selection.table], condition=condition(selection, values)
+    )
+    rows = db.fetch(statement, values.params)
+    return {name for (text,) in rows for name in job_types_of(read_json(text))}
 
 
 def have_same_tables(one: Database, other: Database) -> bool:

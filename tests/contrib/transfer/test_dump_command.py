@@ -113,6 +113,10 @@ def test_jobs_that_are_there_are_left_out_or_refuse_all(tmp_path: Path) -> None:
         ({"attempts": -1}, "must not be negative"),
         ({"colour": 1}, "a job has no colour."),
         ({"job_type": "tests.sample.ad"}, "There is no job type 'tests.sample.ad'."),
+        (
+            {"followers": {"on_success": ["gone.away"]}},
+            "There is no job type 'gone.away'.",
+        ),
         ({"timeout": "soon"}, "Nothing was loaded: invalid input syntax"),
     ],
 )

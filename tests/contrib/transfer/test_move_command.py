@@ -287,6 +287,15 @@ def test_a_type_that_nobody_declares_refuses_all() -> None:
     assert (here(), there()) == (ids, set())
 
 
+def test_a_follower_of_a_type_that_nobody_declares_refuses_all() -> None:
+    """Else it would never be enqueued there, and nobody would know."""
+    JobType.objects.using(SECOND).all().delete()
+    job_type("gone.away")
+    jobs.add.using(on_success="gone.away").enqueue(1)
+    assert "gone.away" in refusal(ALL)
+    assert (len(here()), len(there())) == (1, 0)
+
+
 def test_what_is_paused_here_alone_is_remarked_on() -> None:
     make(queue="mail")
     operations.pause([ADD])
