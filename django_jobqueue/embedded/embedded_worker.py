@@ -207,7 +207,10 @@ class Idleness:
         """For people: why the worker is not idle."""
         hosted = self._asked
         if hosted is None:
-            return "the worker has not started; is the database there, and migrated?"
+            return (
+                "the worker has not started: the database may be away, asleep or not "
+                "migrated; the log says which"
+            )
         if hosted.is_paused:
             return "the worker is paused by an operator"
         held = sorted(hosted.worker.held, key=lambda attempt: attempt.claimed)

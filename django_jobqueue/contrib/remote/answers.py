@@ -54,8 +54,12 @@ def _result(answer: Answer) -> Any:
     """The result in the body; None if it has none."""
     if answer.cut_off:
         return {"not_kept": answer.cut_off}
-    body = _object(answer)
-    return body.get("result")
+    try:
+        body = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        is_json = answer.body and "json" in answer.headers.get("content-type", "")
+        return {"not_kept": "its JSON cannot be read"} if is_json else None
+    return body.get("result") if isinstance(body, dict) else None
 
 
 def _message(endpoint: str, answer: Answer) -> str:

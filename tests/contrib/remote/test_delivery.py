@@ -82,10 +82,15 @@ def test_a_success_needs_no_body_that_can_be_read(
     declare: Declare, shipping: EndpointServer, worker: HandDriven
 ) -> None:
     handler, found = declare(), {}
+    of_json = {"Content-Type": "application/json"}
     cases = {
         "None": [Reply(201), Reply(204), Reply(200, b"hello")],
         " None": [Reply(200, b'["result"]'), Reply(200, b"[" * 50_000)],
         "0": [Reply(200, b'{"result": 0}')],
+        "cannot be read": [
+            Reply(200, b'{"result": %s}' % (b"7" * 10_000), of_json),
+            Reply(200, b'{"result": "\xff"}', of_json),
+        ],
         "has more than 65,536 bytes": [Reply(200, b"x" * 10_000_000)],
         "was cut off": [Reply(200, b'{"res', length=100)],
     }
