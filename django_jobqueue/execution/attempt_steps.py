@@ -127,9 +127,7 @@ def _call_handler(attempt: Attempt, data: Any) -> Any:
 
 def _chain_of(declaration: Declaration) -> GetResult | None:
     """The middleware of this handler; None, as for most, if there is none."""
-    policy, chain = declaration.policy, None
-    if conf.middleware or policy.middleware or policy.captured:
-        chain = chain_of(declaration)
+    chain = chain_of(declaration)
     _chains[declaration.name] = declaration, chain
     return chain
 

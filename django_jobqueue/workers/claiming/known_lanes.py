@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django_jobqueue.processes.lane_progress import LaneProgress, SharedLaneProgress
 from django_jobqueue.store.queue.keyed_turn import KeyTurns
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
-from django_jobqueue.workers.claiming.lane_order import LaneOrder
+
+if TYPE_CHECKING:
+    from django_jobqueue.workers.claiming.lane_order import LaneOrder
 
 MANY: Final = 64  # lanes; with more, claims ask only those that are due
 MOST_EMPTY: Final = 256  # lanes; with more, the empty ones are forgotten
@@ -63,6 +65,12 @@ class KnownLane:
         elif not exhausted or self.before_cursor is not None:
             self.before_cursor = mark
         self.progress = self.progress.moved(mark, jobs)
+
+
+def by_priority(known: Any) -> tuple[int, int]:
+    """Sorts lanes: the greatest priority first, then the one served longest ago, so
+    that job types take turns."""
+    return -known.lane.priority, known.served
 
 
 class Lanes:
@@ -167,7 +175,7 @@ class Lanes:
         lanes = self._known.values()
         chosen = [one for one in lanes if (one.due or not due) and wanted(one.lane)]
         if self._order is None:
-            chosen.sort(key=lambda one: (-one.lane.priority, one.served))
+            chosen.sort(key=by_priority)
         else:
             self._order.sort(chosen, is_async=is_async)
         return chosen

@@ -5,19 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from django_jobqueue.store.queue.lanes import START, Head, Mark
 from django_jobqueue.store.rows import Lane
-
-if TYPE_CHECKING:
-    from django_jobqueue.workers.claiming.known_lanes import KnownLane
+from django_jobqueue.workers.claiming.known_lanes import KnownLane, by_priority
 
 TURN: Final = 20  # jobs
 MOST_SERVED: Final = 10_000  # lanes of which it is known when they were served
 
 
-L = TypeVar("L", "KnownLane", "DueLane")
+L = TypeVar("L", KnownLane, "DueLane")
 
 
 class QueueTurns:
@@ -68,7 +66,7 @@ class LaneOrder:
         """Put these lanes in their order."""
         turns, ageing = self._turns, self._ageing
         if turns is None and ageing is None:
-            lanes.sort(key=lambda known: (-known.lane.priority, known.served))
+            lanes.sort(key=by_priority)
             return
         now = datetime.now(UTC)
         passes: Mapping[str, float] = {}
