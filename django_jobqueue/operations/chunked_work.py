@@ -41,7 +41,6 @@ from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import Fail, InvalidArguments, JobControl, Retry
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.errors import is_passing, server_error
-from django_jobqueue.store.partial_batches import leaving_out_refused
 from django_jobqueue.store.work_rows import (
     ACTIVE,
     JOB_TYPE,
@@ -52,6 +51,7 @@ from django_jobqueue.store.work_rows import (
     W,
     WorkTable,
     is_queued,
+    leaving_out_refused,
 )
 from django_jobqueue.text.sanitizing import clean
 

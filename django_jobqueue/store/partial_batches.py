@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import psycopg
-from django.db import Error as DatabaseError
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.errors import (
-    in_a_line,
-    is_contended,
-    is_of_a_row,
-    server_error,
-)
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended
 
 BRIEF: Final = 0.1  # seconds; the wait for a lock of each try after the first
 SEARCH: Final = 2.0  # seconds of such waits, after which the search is given up
 
-REFUSED: Final = "refused"  # the reason of those that are left out
-# What would be checked at the commit, foreign keys of Django's for example, is checked
-# by each statement.
-IMMEDIATE: Final = "SET CONSTRAINTS ALL IMMEDIATE"
-
 T = TypeVar("T")
-Result = TypeVar("Result")
-logger = logging.getLogger("django_jobqueue.database")
 
 
 class Leftover(NamedTuple, Generic[T]):
@@ -72,7 +58,7 @@ def apply_in_parts(
     if len(items) == 1:
         return [Leftover(items, error)]
     with db.patience(BRIEF):
-        return list(_search(deque(_halves(items)), do))
+        return list(_search(deque(halves(items)), do))
 
 
 def _search(
@@ -94,7 +80,7 @@ def _search(
         if len(part) == 1:
             yield Leftover(part, error)
         else:
-            parts += _halves(part)
+            parts += halves(part)
 
 
 def _try(
@@ -111,48 +97,7 @@ def _try(
     return None
 
 
-def _halves(items: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
+def halves(items: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
+    """The first and the second half of these."""
     middle = len(items) // 2
     return items[:middle], items[middle:]
-
-
-def leaving_out_refused(
-    db: DjangoDatabase, work: Callable[..., Result], name: str, *, shows_errors: bool
-) -> Result:
-    """Do this work in one transaction; where the database refuses a row, again, with
-    ``in_parts``, which leaves out such rows. The log says why; unless
-    ``shows_errors``, without what may have a value."""
-    try:
-        return db.in_transaction(work)
-    except DatabaseError as error:
-        if (cause := server_error(error)) is None or not is_of_a_row(cause):
-            raise
-        code = f"{type(cause).__name__} {cause.sqlstate}"
-        text = in_a_line(cause) if shows_errors else code
-        logger.warning("Rows that are refused are left out of %s: %s", name, text)
-
-    def again() -> Result:
-        db.run(IMMEDIATE)
-        return work(in_parts=True)
-
-    return db.in_transaction(again)
-
-
-def apply_to_others(
-    db: DjangoDatabase, items: Sequence[T], apply: Callable[[Sequence[T]], Result]
-) -> tuple[list[Result], list[T]]:
-    """Apply this to all items but those that are refused, in the caller's transaction;
-    returns the results of the parts that it took, and the items that are left out."""
-    try:
-        return [db.in_transaction(lambda: apply(items))], []
-    except DatabaseError as error:
-        if (cause := server_error(error)) is None or not is_of_a_row(cause):
-            raise
-        if len(items) == 1:
-            return [], list(items)
-    results, refused, half = [], [], len(items) // 2
-    for part in (items[:half], items[half:]):
-        done, left_out = apply_to_others(db, part, apply)
-        results += done
-        refused += left_out
-    return results, refused

@@ -1,22 +1,35 @@
 """Rows of work that is done in chunks: bulk operations, erasures, searches.
 
 Every such table has columns that say which job works a row off, and how far it is; the
-statements that move a row from state to state are the same for all.
+statements that move a row from state to state are the same for all. So is what is done
+with rows that the database refuses: a chunk leaves them out.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
+import psycopg
+from django.db import Error as DatabaseError
+
 from django_jobqueue.domain.registry import BULK
 from django_jobqueue.domain.states import WorkState
-from django_jobqueue.store.connection import Database
+from django_jobqueue.store.connection import Database, DjangoDatabase
+from django_jobqueue.store.errors import in_a_line, is_of_a_row, server_error
+from django_jobqueue.store.partial_batches import halves
 from django_jobqueue.text.json_reading import read_json
 
+logger = logging.getLogger("django_jobqueue.database")
+
 JOB_TYPE: Final = BULK  # of the jobs that do the work
+REFUSED: Final = "refused"  # the reason of those that are left out
+# What would be checked at the commit, foreign keys of Django's for example, is checked
+# by each statement.
+IMMEDIATE: Final = "SET CONSTRAINTS ALL IMMEDIATE"
 
 # Those that have neither ended nor are yet to begin.
 ACTIVE: Final = (WorkState.QUEUED, WorkState.RUNNING)
@@ -99,6 +112,8 @@ class Work(Protocol):
 
 
 W = TypeVar("W", bound=Work)
+T = TypeVar("T")
+Result = TypeVar("Result")
 
 
 class WorkTable(Generic[W]):
@@ -212,3 +227,51 @@ def is_queued(db: Database, job: UUID) -> bool:
 def as_it_is(value: Any) -> Any:
     """Of JSON that is read as it is."""
     return value
+
+
+def leaving_out_refused(
+    db: DjangoDatabase, work: Callable[..., Result], name: str, *, shows_errors: bool
+) -> Result:
+    """Do this work in one transaction; where the database refuses a row, again, with
+    ``in_parts``, which leaves out such rows. The log says why; unless
+    ``shows_errors``, without what may have a value."""
+    try:
+        return db.in_transaction(work)
+    except DatabaseError as error:
+        cause = _refusal(error)
+        code = f"{type(cause).__name__} {cause.sqlstate}"
+        text = in_a_line(cause) if shows_errors else code
+        logger.warning("Rows that are refused are left out of %s: %s", name, text)
+
+    def again() -> Result:
+        db.run(IMMEDIATE)
+        return work(in_parts=True)
+
+    return db.in_transaction(again)
+
+
+def apply_to_others(
+    db: DjangoDatabase, items: Sequence[T], apply: Callable[[Sequence[T]], Result]
+) -> tuple[list[Result], list[T]]:
+    """Apply this to all items but those that are refused, in the caller's transaction;
+    returns the results of the parts that it took, and the items that are left out."""
+    try:
+        return [db.in_transaction(lambda: apply(items))], []
+    except DatabaseError as error:
+        _refusal(error)
+        if len(items) == 1:
+            return [], list(items)
+    results, refused = [], []
+    for part in halves(items):
+        done, left_out = apply_to_others(db, part, apply)
+        results += done
+        refused += left_out
+    return results, refused
+
+
+def _refusal(error: DatabaseError) -> psycopg.Error:
+    """The server's error about a row. Raises any other one again."""
+    cause = server_error(error)
+    if cause is None or not is_of_a_row(cause):
+        raise error
+    return cause

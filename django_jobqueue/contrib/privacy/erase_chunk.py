@@ -23,7 +23,6 @@ from django_jobqueue.store.bulk.window import pin
 from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.control.cancel import cancel
 from django_jobqueue.store.control.prune import prune_ids
-from django_jobqueue.store.partial_batches import REFUSED, apply_to_others
 from django_jobqueue.store.personal_columns import (
     ARCHIVED,
     GIVEN,
@@ -34,7 +33,7 @@ from django_jobqueue.store.personal_columns import (
     Source,
 )
 from django_jobqueue.store.remade_keys import LIMIT_KEY
-from django_jobqueue.store.work_rows import Chunk
+from django_jobqueue.store.work_rows import REFUSED, Chunk, apply_to_others
 
 MOST_FIRST: Final = 20  # rows of each table that are named
 MOST_PASSES: Final = 10
@@ -108,7 +107,8 @@ def chunk(
     ``in_parts`` leaves out those that the database refuses to change."""
     pin(db)
     place = erasure.position
-    source, personal = _reads(erasure)[place.source], erasure.personal
+    reads, personal = _reads(erasure), erasure.personal
+    source = reads[place.source]
     examined, keys, last = _scan(db, erasure, source, place.cursor, max_rows)
     if erasure.state == WorkState.DRAFT:
         hits = _count(db, source, personal, keys)
@@ -125,7 +125,8 @@ def chunk(
         place.running + running,
         place.refused + refused,
     )
-    over, pause = _advance(db, erasure, hits, place, examined)
+    ended = place.source == len(reads)  # of the pass
+    over, pause = _advance(db, erasure, hits, place, examined, ended=ended)
     changed = hits.counts.total() - running - refused
     return Chunk(examined=examined, changed=changed, over=over, pause=pause)
 
@@ -142,10 +143,16 @@ def _reads(erasure: Erasure) -> list[Source]:
 
 
 def _advance(
-    db: Database, erasure: Erasure, hits: Hits, place: Position, examined: int
+    db: Database,
+    erasure: Erasure,
+    hits: Hits,
+    place: Position,
+    examined: int,
+    *,
+    ended: bool,
 ) -> tuple[bool, float]:
-    """Store the place; returns whether all is done, and how long to wait."""
-    ended = place.source == len(_reads(erasure))  # of the pass
+    """Store the place, at which the pass has ``ended`` or not; returns whether all is
+    done, and how long to wait."""
     if erasure.state == WorkState.DRAFT:
         counted = _counted(erasure.counted, hits)
         ERASURES.set_counted(

@@ -23,9 +23,8 @@ from django_jobqueue.store.control.cancel import cancel
 from django_jobqueue.store.control.prune import prune_ids
 from django_jobqueue.store.control.replay import replay
 from django_jobqueue.store.control.reschedule import reschedule
-from django_jobqueue.store.partial_batches import REFUSED, apply_to_others
 from django_jobqueue.store.selection import condition
-from django_jobqueue.store.work_rows import Chunk
+from django_jobqueue.store.work_rows import REFUSED, Chunk, apply_to_others
 
 UNCONFIRMED: Final = "unconfirmed"  # the reason of those beyond the confirmed number
 
