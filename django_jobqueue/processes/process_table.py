@@ -61,9 +61,8 @@ class ProcessEntry(NamedTuple):
     lost: int  # maintenance: somebody rescued its jobs, so its lease is not renewed
     desired: int  # maintenance: what an operator asks for, an index into DESIRES
     stack_request: int  # maintenance: the number of the last stack dump asked for, or 0
-    ignores_cancel: (
-        int  # maintenance: it holds a cancelled job, and does not hear of it
-    )
+    # maintenance: it holds a cancelled job, and does not hear of it
+    ignores_cancel: int
 
     def leased_at(self, renewed_at: float, lease: float) -> float:
         """lease_time() from which its lease counts, after the last renewal."""

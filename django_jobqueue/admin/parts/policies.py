@@ -14,7 +14,6 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.job_options import OF_TYPE, OVERRIDES
 from django_jobqueue.domain.policy import (
-    NO_LIMIT,
     UNSET,
     attempts_in_force,
     limit_in_force,
@@ -123,16 +122,6 @@ def effective_timeout(
 def effective_concurrency(job_type: JobType) -> int | None:
     """How many may run at once; None is unlimited."""
     return limit_in_force(job_type.concurrency, job_type.concurrency_override)
-
-
-def limit_text(limit: int | None) -> str:
-    """A limit on how many."""
-    return override_text("concurrency", NO_LIMIT if limit is None else limit)
-
-
-def attempts_text(limit: int | None) -> str:
-    """A number of attempts."""
-    return override_text("max_attempts", NO_LIMIT if limit is None else limit)
 
 
 def backoff_text(stored: Any) -> str:

@@ -113,18 +113,9 @@ class Resume(ConfirmedAction):
         text = ngettext(
             "Resume %(names)s?", "Resume these %(count)s: %(names)s?", len(rows)
         )
-        facts = [
-            gettext("%(name)s was paused by %(by)s: %(reason)s")
-            % {
-                "name": visible(row.pk),
-                "by": visible(row.paused_by),
-                "reason": visible(row.paused_reason),
-            }
-            for row in rows
-            if row.paused
-        ]
         return Question(
-            text % {"count": numbers.number(len(rows)), "names": _names(rows)}, facts
+            text % {"count": numbers.number(len(rows)), "names": _names(rows)},
+            why_paused(rows),
         )
 
     def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
@@ -133,6 +124,20 @@ class Resume(ConfirmedAction):
         changed = operations.resume([row.pk for row in rows], queues=self.queues, by=by)
         message = gettext("Resumed: %(names)s.") % {"names": names(changed)}
         return Done(message, (), rows, gettext("Resumed."))
+
+
+def why_paused(rows: Rows) -> list[str]:
+    """By whom each was that is paused, and for what reason."""
+    return [
+        gettext("%(name)s was paused by %(by)s: %(reason)s")
+        % {
+            "name": visible(row.pk),
+            "by": visible(row.paused_by),
+            "reason": visible(row.paused_reason),
+        }
+        for row in rows
+        if row.paused
+    ]
 
 
 class PauseByNameForm(PauseForm):

@@ -20,7 +20,12 @@ from django_jobqueue.contrib.http.access import (
 )
 from django_jobqueue.contrib.http.endpoint import answer, does
 from django_jobqueue.contrib.http.problems import Problem
-from django_jobqueue.contrib.http.replay_routes import job_of, not_queued, shown_job
+from django_jobqueue.contrib.http.replay_routes import (
+    ONE,
+    job_of,
+    not_queued,
+    shown_job,
+)
 from django_jobqueue.verbs import jobs, pauses
 from django_jobqueue.verbs.declarations import Argument, On, Takes, Verb
 
@@ -83,7 +88,7 @@ ROWS: Final = {
         answers=schemas.Job,
         reach=_job,
         shown=_shown_job,
-        problems=("invalid_prefix", "invalid_uuid", "job_not_found", "not_queued"),
+        problems=(*ONE, "not_queued"),
     ),
     On.JOB_TYPE: Rows(
         path="/v1/jobs/{job_type}",

@@ -19,6 +19,7 @@ from django_jobqueue.admin.actions.action import (
 )
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.types.pause import why_paused
 from django_jobqueue.contrib.schedules import operations
 from django_jobqueue.contrib.schedules.admin.schedule_cells import is_overridden
 from django_jobqueue.contrib.schedules.admin.schedule_forms import EDITED, OVERRIDDEN
@@ -84,17 +85,7 @@ class ResumeSchedules(ConfirmedAction):
         text = ngettext(
             "Resume %(names)s?", "Resume these %(count)s: %(names)s?", len(rows)
         )
-        facts = [
-            gettext("%(name)s was paused by %(by)s: %(reason)s")
-            % {
-                "name": display.visible(row.pk),
-                "by": display.visible(row.paused_by),
-                "reason": display.visible(row.paused_reason),
-            }
-            for row in rows
-            if row.paused
-        ]
-        return Question(text % _named(rows), facts)
+        return Question(text % _named(rows), why_paused(rows))
 
     def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         changed = operations.resume(_keys(rows), by=request.user.get_username())
